@@ -177,7 +177,7 @@ func (o *Model) Profile(m *Machine, t Tier) (*cycles.Profile, error) {
 	var p cycles.Profile
 	for e, v := range cost {
 		switch e := cycles.Event(e); {
-		case e == cycles.Switch, e == cycles.SyncCore, e == cycles.SendIPI, e == cycles.Line: // no hit of one CPU does
+		case isUnfigured(e):
 			p[e] = cycles.Nominal()[e]
 		default:
 			p[e] = cycles.Cost(math.Round(max(v, 0) * cycles.Unit)) // a value below 0 is 0 with rounding errors

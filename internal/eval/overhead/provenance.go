@@ -1,6 +1,7 @@
 package overhead
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,8 +136,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 			list = append(list, Term{Of: of, Count: count, Counts: counts, Each: each, Prices: prices})
 		}
 	}
-	switch e {
-	case cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line:
+	if isUnfigured(e) {
 		add("nominal", 1, Assumed, float64(cycles.Nominal()[e])/cycles.Unit, Assumed)
 		return list
 	}
@@ -249,4 +249,93 @@ func (t *Term) note() string {
 
 func short(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", v), "0"), ".")
+}
+
+// unfigured are the events that no hit of one CPU has. No figure tells what they cost, so fits leave them at their
+// nominal costs.
+var unfigured = []struct {
+	event cycles.Event
+	says  string
+}{
+	{cycles.Switch, "a switch of tasks"},
+	{cycles.SyncCore, "a serialising instruction"},
+	{cycles.SendIPI, "sending an IPI"},
+	{cycles.Line, "getting a line of cache that another CPU has stored to"},
+}
+
+// isUnfigured reports whether an event is one of these.
+func isUnfigured(e cycles.Event) bool {
+	for i := range unfigured {
+		if unfigured[i].event == e {
+			return true
+		}
+	}
+	return false
+}
+
+// NominalNote is the comment of a cost in a nominal profile.
+const NominalNote = "assumed, a round number"
+
+// fittedNominal is what Note says of an event that no figure has.
+const fittedNominal = "assumed nominal; no figure has one"
+
+// From says where a cost is from: the comment in its line. A comment that kpsim wrote for the nominal cost is dropped
+// once the cost is another one: the user has changed the number and not the comment.
+func (u *UserProfile) From(e cycles.Event) string {
+	note := u.Notes[e]
+	if u.Costs[e] != cycles.Nominal()[e] && (note == NominalNote || note == fittedNominal) {
+		note = ""
+	}
+	return cmp.Or(note, GivenInProfile)
+}
+
+// GivenInProfile is what From says of a cost without a comment.
+const GivenInProfile = "given in the profile"
+
+// AssumedSource reports whether what From or Model.Note says is that a cost is assumed.
+func AssumedSource(from string) bool {
+	return strings.HasPrefix(strings.ToLower(from), Assumed.String())
+}
+
+// Unfigured says in one or two sentences what events cost that no figure has: which costs are the profile's own, with
+// values and comments, and which are assumed. u is nil on a machine of the documents, where all of them are assumed.
+// Without events it is of all such events.
+func Unfigured(u *UserProfile, events ...cycles.Event) string {
+	var own, assumed []string
+	for _, of := range unfigured {
+		e := of.event
+		if len(events) > 0 && !slices.Contains(events, e) {
+			continue
+		}
+		cost := cycles.Nominal()[e]
+		if u != nil {
+			cost = u.Costs[e]
+		}
+		item := fmt.Sprintf("%s %s cycles", of.says, CyclesOf(cost))
+		switch {
+		case u == nil || AssumedSource(u.From(e)):
+			assumed = append(assumed, item)
+		case u.From(e) == GivenInProfile:
+			own = append(own, item)
+		default:
+			own = append(own, fmt.Sprintf("%s (%s)", item, u.From(e)))
+		}
+	}
+	var says []string
+	if own != nil {
+		says = append(says, "By the profile: "+strings.Join(own, ", ")+".")
+	}
+	switch {
+	case assumed == nil:
+	case u != nil:
+		says = append(says, "Assumed, as the profile's comments say: "+strings.Join(assumed, ", ")+".")
+	default:
+		says = append(says, "Assumed, as no figure has one: "+strings.Join(assumed, ", ")+".")
+	}
+	return strings.Join(says, " ")
+}
+
+// CyclesOf writes a cost in cycles, with as many decimals as it has, three at most.
+func CyclesOf(c cycles.Cost) string {
+	return short(float64(c) / cycles.Unit)
 }

@@ -56,8 +56,8 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("%s: the file is empty; %s", name, makesProfile(name))
 	}
-	u := new(UserProfile)
-	seen := make(map[string]int) // the line of each word
+	u := &UserProfile{MHz: clockOf(text)} // which mistakes in lines before its own name
+	seen := make(map[string]int)          // the line of each word
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -143,6 +143,9 @@ func (u *UserProfile) set(word, value string) error {
 		}
 		v, err := strconv.ParseFloat(value, 64)
 		switch {
+		case err != nil && asCycles(value, u.MHz) != "":
+			return fmt.Errorf("%s: %q is no number of cycles; at %g MHz it is %s cycles: write %s %s", word, value,
+				u.MHz, asCycles(value, u.MHz), word, asCycles(value, u.MHz))
 		case err != nil || math.IsNaN(v):
 			return fmt.Errorf("%s: %q is no number of cycles; write one, as %s 12.5", word, value, word)
 		case v < 0:
@@ -170,6 +173,18 @@ func (u *UserProfile) setLeftOut(value string) error {
 	}
 	u.LeftOut, u.Figures = percent/100, n
 	return nil
+}
+
+// clockOf returns the clock rate in a profile's text, in MHz, 0 if it has none that is right.
+func clockOf(text string) float64 {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "mhz" {
+			mhz, _ := readMHz(words[1])
+			return mhz
+		}
+	}
+	return 0
 }
 
 func readMHz(value string) (float64, error) {
@@ -281,4 +296,29 @@ func owner(known []Figure, name, arch, mhz, edition string) (*Machine, error) {
 	}
 	return nil, fmt.Errorf("of edition %s no code is known for %q; there is %s", edition, arch,
 		strings.Join(have, ", "))
+}
+
+// times are the units of time that someone may give a cost in, and how many µs each is.
+var times = []struct {
+	unit string
+	usec float64
+}{{"ns", 1e-3}, {"us", 1}, {"µs", 1}, {"μs", 1}, {"ms", 1e3}, {"s", 1e6}}
+
+// asCycles says how many cycles a time is at a clock rate, "" if value is none that a profile can have. mhz is 0 if the
+// rate isn't known.
+func asCycles(value string, mhz float64) string {
+	for _, t := range times {
+		number, ok := strings.CutSuffix(value, t.unit)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil {
+			continue // 12us doesn't end in s alone
+		}
+		if v *= t.usec * mhz; v > 0 && v <= mostCycles {
+			return short(v)
+		}
+	}
+	return ""
 }

@@ -218,7 +218,7 @@ Exit status: 0, 2 bad input.`
 
 func (c *Nominal) Run(p *cli.Program) (int, error) {
 	u := overhead.NominalProfile(c.Name, c.Arch, float64(c.MHz))
-	text := u.Text(func(cycles.Event) string { return "assumed, a round number" })
+	text := u.Text(func(cycles.Event) string { return overhead.NominalNote })
 	if _, err := overhead.ReadProfile("the profile", text); err != nil {
 		return 0, fmt.Errorf("--name, --arch: %w", err)
 	}

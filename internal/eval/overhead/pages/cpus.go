@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/internal/ui/table"
 	"kpsim/sim"
+	"kpsim/smp/cycles"
 )
 
 // A contendedRow is what hits of one probe by many CPUs cost, as --json prints it.
@@ -92,7 +93,7 @@ func (c *Table) contended(p *cli.Program) error {
 			rows = append(rows, hits[i/len(cpus)].contended(s, one))
 		}
 	}
-	return c.printContended(p, rows, hits[0].margin)
+	return c.printContended(p, rows, hits[0].pricedMachine)
 }
 
 // follows reports whether the probe is a return probe.
@@ -115,7 +116,8 @@ func (h *pricedHit) contended(s, one *overhead.Scaled) contendedRow {
 	return r
 }
 
-func (c *Table) printContended(p *cli.Program, rows []contendedRow, off *margin) error {
+func (c *Table) printContended(p *cli.Program, rows []contendedRow, by *pricedMachine) error {
+	off := by.margin
 	if c.Bench {
 		fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	}
@@ -154,9 +156,9 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow, off *margin)
 	fmt.Fprintln(p.Out)
 	says := off.says()
 	if off != nil {
-		says += " What a line of cache costs is assumed, and isn't in it."
+		says += " An error of what a line of cache costs isn't in it."
 	}
-	p.Indented("", says)
+	p.Indented("", says+" "+overhead.Unfigured(by.own(), cycles.Line))
 	fmt.Fprint(p.Out, "\nWhat CPUs want at the same time:\n\n")
 	for _, what := range wants {
 		fmt.Fprintf(p.Out, "- %s: %s\n", cli.List(whose[what]), what)

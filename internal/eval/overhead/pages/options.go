@@ -80,9 +80,9 @@ type Table struct {
 	Machines   []string     `name:"machine" placeholder:"ID" help:"Only this machine, as xeon-e5410/x86_64. May be given many times. Default: all."`
 	Probes     []string     `name:"probe" placeholder:"NAME" help:"Only this probe, as k. May be given many times. Default: all."`
 	Tier       string       `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
-	Profile    cli.FileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
-	Provenance bool         `xor:"what,lines,way,engine" help:"Print where each cost is from."`
-	Prose      bool         `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine, by the mechanistic costs."`
+	Profile    cli.FileName `placeholder:"FILE" xor:"costs,prose" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
+	Provenance bool         `xor:"what,lines,way,engine" help:"Print where each cost is from. With --profile: its comments."`
+	Prose      bool         `xor:"what,prose,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine, by the mechanistic costs."`
 	JSON       bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown   bool         `xor:"form" help:"Print tables in Markdown."`
 	Bench      bool         `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
@@ -114,6 +114,8 @@ func (c *Table) Run(p *cli.Program) (int, error) {
 		return cli.OK, c.contended(p)
 	case len(c.Editions) > 0:
 		return cli.OK, c.editions(p)
+	case c.Profile != "" && c.Provenance:
+		return cli.OK, c.profileProvenance(p)
 	case c.Profile != "":
 		return cli.OK, c.priced(p)
 	}

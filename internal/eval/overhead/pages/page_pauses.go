@@ -97,8 +97,11 @@ func (o *htmlPage) pauses() (page.Section, error) {
 		f.Plots = append(f.Plots, page.Plot{Title: k.title, Says: "ECDFs of pauses " + k.says +
 			", by the number of CPUs; " + page.NextTable + " has their quantiles.", Plot: plots[i]})
 	}
-	says := page.Text(fmt.Sprintf("By %s; a switch of tasks, a serialising instruction and the sending of an "+
-		"IPI are in no figure, and have nominal costs, which are assumed. The CPU whose clock is furthest behind runs "+
-		"next; what is drawn is when each CPU begins.", o.subject.says()))
-	return page.Section{ID: "pauses", Title: "Pauses of other CPUs", Blocks: []page.Block{says, f, t}}, nil
+	return page.Section{ID: "pauses", Title: "Pauses of other CPUs", Blocks: []page.Block{o.pausesBy(), f, t}}, nil
+}
+
+// pausesBy says by which costs the pauses are, and which of these no figure has.
+func (o *htmlPage) pausesBy() page.Text {
+	return page.Text(fmt.Sprintf("By %s. %s The CPU whose clock is furthest behind runs next; what is drawn is when "+
+		"each CPU begins.", o.subject.says(), overhead.Unfigured(o.u)))
 }

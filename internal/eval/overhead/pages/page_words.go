@@ -6,7 +6,6 @@ import (
 
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/ui/page"
-	"kpsim/internal/ui/table"
 	"kpsim/smp/cycles"
 )
 
@@ -51,14 +50,12 @@ func (o *htmlPage) provenance() (page.Section, error) {
 
 // profileCosts lists the costs of a profile.
 func (o *htmlPage) profileCosts() page.Section {
-	g := table.Grid{Head: []string{"event", "cycles"}, Text: 1}
-	for e, c := range o.u.Costs {
-		g.Add(cycles.Event(e).String(), fmt.Sprintf("%.3f", float64(c)/cycles.Unit))
-	}
+	g := profileColumns.Grid(profileCosts(o.u, cycles.All()))
 	return page.Section{ID: "provenance", Title: "Where the costs are from", Blocks: []page.Block{
-		page.Text(fmt.Sprintf("All of them are from %s; if `kpsim overhead calibrate` wrote it, its comments "+
-			"say where each one is from.", filepath.Base(o.r.source))),
-		&page.Details{Summary: "The costs", Blocks: []page.Block{g.Page("Cycles of each event.")}},
+		page.Text(fmt.Sprintf("All of them are from %s, whose comments say where each one is from.",
+			filepath.Base(o.r.source))),
+		&page.Details{Summary: "The costs", Blocks: []page.Block{g.Page("Cycles of each event, and the profile's " +
+			"comment.")}},
 	}}
 }
 
@@ -67,10 +64,8 @@ func (o *htmlPage) limits() (page.Section, error) {
 	list := page.List{
 		"Hits are those of tight loops with warm caches, as the documents' were. What noise adds is assumed in " +
 			"all its magnitudes.",
-		page.Text(fmt.Sprintf("A line of cache that another CPU has stored to costs %d cycles to get, which is "+
-			"assumed: nobody has measured it on these machines. Each lock, list and counter is taken to have a "+
-			"line of its own. Beyond that a cost is the same whatever the caches hold.",
-			cycles.Nominal()[cycles.Line]/cycles.Unit)),
+		page.Text(overhead.Unfigured(o.u, cycles.Line) + " Each lock, list and counter is taken to have a line of " +
+			"its own. Beyond that a cost is the same whatever the caches hold."),
 		"ppc64's events are those of its own engine, of ppc64le; its kernel's instructions are put at x86_64's.",
 		"The figures of Pentium M, Opteron and POWER5 are of a kernel of 2005 with one lock for all probes, " +
 			"held across a hit. The engine's oldest edition is younger; that lock is in the price of a step " +

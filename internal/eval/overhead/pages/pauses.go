@@ -149,7 +149,8 @@ func (c *Pauses) print(p *cli.Program, m *pricedMachine, pauses []*overhead.Paus
 		}
 	}
 	g.Print(p, c.Markdown)
-	fmt.Fprint(p.Out, "\nWhat a switch of tasks, a serialising instruction and the sending of an IPI cost is assumed on all machines: no figure has one.\n")
+	fmt.Fprintln(p.Out)
+	p.Indented("", overhead.Unfigured(m.own()))
 	if c.Schedule == overhead.Sticky {
 		fmt.Fprintln(p.Out, "sticky: these are pauses of the strategy, which keeps CPUs standing, more than of "+
 			"the kernel.")

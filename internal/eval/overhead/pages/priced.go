@@ -24,6 +24,14 @@ type pricedMachine struct {
 	margin  *margin
 }
 
+// own is the user's profile, nil for a machine of the documents.
+func (m *pricedMachine) own() *overhead.UserProfile {
+	if m.machine != nil {
+		return nil
+	}
+	return m.UserProfile
+}
+
 // priceMachines returns the documents' machines of these names, all if no name
 // is given, or the one that a profile describes.
 func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (list []pricedMachine, err error) {

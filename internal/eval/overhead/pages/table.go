@@ -52,6 +52,7 @@ type lineJSON struct {
 	Events    map[string]float64 `json:"events"`
 	Parts     map[string]float64 `json:"part_cycles"`
 	Prices    map[string]float64 `json:"event_cycles"`
+	From      map[string]string  `json:"event_from,omitempty"` // a profile's comments
 	Guessed   []string           `json:"events_in_no_figure,omitempty"`
 
 	figureEdition string // the engine's
@@ -70,6 +71,7 @@ type report struct {
 	numbers []string     // fitted in each tier
 	source  string       // the file, if it is a profile's
 	margin  *margin      // a profile's
+	profile *overhead.UserProfile
 }
 
 // report makes the table.
@@ -162,7 +164,7 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report{source: string(c.Profile), margin: marginOf(u)}
+	r := &report{source: string(c.Profile), margin: marginOf(u), profile: u}
 	for _, q := range u.Probes() {
 		if !c.wants(nil, q.Name) {
 			continue
@@ -173,6 +175,12 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 		}
 		l := lineOfHit(u.Name, u.Arch, u.MHz, &q, &h, &u.Costs)
 		l.Costs = "profile"
+		l.From = make(map[string]string)
+		for _, e := range cycles.All() {
+			if h.Events[e] != 0 {
+				l.From[e.String()] = u.From(e)
+			}
+		}
 		l.margin = r.margin
 		l.Largest = l.margin.around(l.Usec).Largest
 		r.rows = append(r.rows, []lineJSON{l})
@@ -374,6 +382,17 @@ func (r *report) attribution(p *cli.Program, markdown bool) {
 	}
 	fmt.Fprintf(p.Out, "\nWhat a hit is spent on, by %s:\n\n", by)
 	r.shares().Print(p, markdown)
+	if r.profile != nil {
+		fmt.Fprint(p.Out, "\nWhat each event of these hits costs, by the profile:\n\n")
+		profileColumns.Grid(profileCosts(r.profile, r.events())).Print(p, markdown)
+	}
+}
+
+// events are those of the hits.
+func (r *report) events() []cycles.Event {
+	return slices.DeleteFunc(cycles.All(), func(e cycles.Event) bool {
+		return !slices.ContainsFunc(r.rows, func(row []lineJSON) bool { return row[0].hit.Events[e] != 0 })
+	})
 }
 
 // bench prints what benchstat reads: a tier is a key of the configuration.

@@ -147,3 +147,41 @@ func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 		"others that are rounded to them it would be otherwise.\n", overhead.Mechanistic)
 	return nil
 }
+
+// A profileCost is a line of a user's profile: what an event costs, and the line's comment.
+type profileCost struct {
+	profile *overhead.UserProfile
+	event   cycles.Event
+}
+
+var profileColumns = table.Columns[profileCost]{
+	{JSON: "machine", Value: func(c profileCost) any { return c.profile.ID() }},
+	{JSON: "tier", Value: func(profileCost) any { return "profile" }},
+	{Head: "event", JSON: "event", Value: func(c profileCost) any { return c.event.String() }},
+	{Head: "from", JSON: "from", Value: func(c profileCost) any { return c.profile.From(c.event) }},
+	{Head: "cycles", JSON: "cycles", Form: "%.3f",
+		Value: func(c profileCost) any { return float64(c.profile.Costs[c.event]) / cycles.Unit }},
+}
+
+// profileCosts are the costs of some events.
+func profileCosts(u *overhead.UserProfile, events []cycles.Event) (list []profileCost) {
+	for _, e := range events {
+		list = append(list, profileCost{u, e})
+	}
+	return list
+}
+
+// profileProvenance prints a profile's costs and its comments. The profile may be of any architecture: nothing is run.
+func (c *Table) profileProvenance(p *cli.Program) error {
+	u, err := readProfile(string(c.Profile))
+	if err != nil {
+		return err
+	}
+	list := profileCosts(u, cycles.All())
+	if c.JSON {
+		return profileColumns.PrintJSON(p, list)
+	}
+	fmt.Fprintf(p.Out, "%s, by the profile %s; cycles of %g MHz:\n\n", u.ID(), c.Profile.Base(), u.MHz)
+	profileColumns.Grid(list).Print(p, c.Markdown)
+	return nil
+}
