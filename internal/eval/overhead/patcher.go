@@ -50,6 +50,12 @@ var patchParts = [PatchParts]string{"stores", "lines", "IPI", "sync", "traps", "
 // String returns the part's name.
 func (p PatchPart) String() string { return patchParts[p] }
 
+// Says is what a part is, for readers of one sentence.
+func (p PatchPart) Says() string { return patchPartsSay[p] }
+
+var patchPartsSay = [PatchParts]string{"stores to text", "fetching cache lines", "sending IPIs",
+	"serialising", "exceptions and interrupts", "switches of tasks", "other code", "waiting"}
+
 // patchPart returns the part of an event.
 func patchPart(e cycles.Event) PatchPart {
 	switch e {

@@ -27,6 +27,7 @@ type Price struct {
 	JSON     bool          `name:"json" xor:"form" help:"Print one JSON object a line."`
 	CSV      bool          `name:"csv" xor:"form" help:"Print comma-separated values: a line for each patch, call and price."`
 	Markdown bool          `xor:"form" help:"Print tables in Markdown."`
+	Claim    bool          `help:"Below the tables, print a sentence for a mail: what a patch costs on the most CPUs, of what that consists, by whose prices, and which are assumed. --json has it always."`
 	HTML     cli.FileName  `name:"html" placeholder:"FILE" xor:"form" help:"Write a page with figures by the number of CPUs, and the tables."`
 }
 
@@ -54,6 +55,7 @@ Examples:
   kpsim overhead price jit.star --cpus 1-16
   kpsim overhead price safe-none --machine xeon-e5410/x86_64 --json
   kpsim overhead price arm64-label --profile my-arm.profile
+  kpsim overhead price jit.star --cpus 64 --claim
   kpsim overhead price jit.star --csv > jit.csv
   kpsim overhead price jit.star --html jit.html
 
@@ -67,6 +69,7 @@ var defaultCPUs = []int{1, 2, 4, 8}
 type priced struct {
 	m       *pricedMachine
 	s       *scenario.Scenario
+	c       *Price
 	steps   string // of patches by hand
 	patches []*overhead.Patches
 	refused []*overhead.Unpriced // with other numbers of CPUs
@@ -100,6 +103,7 @@ type priceRow struct {
 	Bad    int                `json:"broken_runs,omitempty"`    // how many did
 	Steps  string             `json:"steps,omitempty"`          // of a patch by hand
 	PartOf string             `json:"price_of_patch,omitempty"` // whose price it is
+	Claim  string             `json:"claim,omitempty"`          // a patch in a sentence
 }
 
 func (c *Price) Run(p *cli.Program) (int, error) {
@@ -122,7 +126,7 @@ func (c *Price) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	all := &priced{m: m, s: s, steps: overhead.Steps(s)}
+	all := &priced{c: c, m: m, s: s, steps: overhead.Steps(s)}
 	if err := c.measure(p, all, cpus); err != nil {
 		return 0, err
 	}
@@ -250,6 +254,7 @@ func (a *priced) rows() {
 			if of.What == overhead.ByHand {
 				r.Steps = a.steps
 			}
+			r.Claim = a.claim(q, of, r)
 		}
 	}
 	for _, q := range a.patches {
@@ -278,10 +283,7 @@ func (a *priced) source(e cycles.Event) string {
 		tier, _ := tiersOf(a.m.by)
 		return a.m.model.Note(a.m.machine, tier[0], e)
 	}
-	if note := a.m.Notes[e]; note != "" {
-		return note
-	}
-	return "given in the profile"
+	return a.m.From(e)
 }
 
 // of returns the rows of a kind.
@@ -369,6 +371,13 @@ const priceSays = "drawn 95 %: Student's interval in ns over runs, which differ 
 
 // notes are what holds besides.
 func (a *priced) notes() (list []string) {
+	if a.c.Claim {
+		for _, r := range a.of("patch") {
+			if r.CPUs == a.patches[len(a.patches)-1].CPUs {
+				list = append(list, r.Claim)
+			}
+		}
+	}
 	list = append(list, priceSays)
 	if a.steps != "" {
 		list = append(list, "by hand: "+a.steps+".")

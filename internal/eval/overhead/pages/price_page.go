@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
+	"kpsim/smp/cycles"
 	"slices"
 	"strings"
 
@@ -68,6 +70,9 @@ func (c *Price) page(p *cli.Program, a *priced) error {
 		}
 		words = append(words, "--cpus", strings.Join(list, ","))
 	}
+	if c.Claim {
+		words = append(words, "--claim")
+	}
 	d := &page.Document{Title: "What a patch costs: " + a.s.Name, Command: cli.Line(append(words, "--html",
 		c.HTML.Base())...), Foot: cli.WrittenBy}
 	d.Lead = []page.Text{page.Text(a.title(c) + "."), page.Text(a.s.Says)}
@@ -121,6 +126,7 @@ func (a *priced) figure() *page.Figure {
 			cli.Must(drawing.AddErrors(series, bars, false))
 			f.Legend = append(f.Legend, page.Key{Name: kind.title + ": " + name, Of: series})
 		}
+		drawing.Y.Min = min(drawing.Y.Min, 0) // what differs by a fifth doesn't look like a leap
 		plot.DoublingAxis(&drawing.X, a.patches[len(a.patches)-1].CPUs)
 		f.Plots = append(f.Plots, page.Plot{Title: kind.title, Says: kind.title + " in ns, by the number of CPUs; " +
 			page.NextTable + " has the numbers.", Plot: drawing})
@@ -130,3 +136,81 @@ func (a *priced) figure() *page.Figure {
 
 // mostSeries is how many kinds of patch a plot has.
 const mostSeries = 5
+
+// claim says in one sentence, for a mail, what a patch of one kind costs: how long its task takes on how many CPUs, of
+// what that consists, what the other CPUs lose, and by which prices, with those that are assumed.
+func (a *priced) claim(q *overhead.Patches, of *overhead.Patch, r *priceRow) string {
+	what := of.What
+	if r.Steps != "" {
+		what += ": " + r.Steps
+	}
+	text := fmt.Sprintf("A patch of %s (%s) takes its task %.1f ns (%.0f cycles at %g MHz) with %s", a.s.Name, what,
+		r.Nsec, r.Cycles, a.m.MHz, cli.Number(q.CPUs, "CPU"))
+	if parts := r.shares(); parts != nil {
+		text += ": " + cli.List(parts)
+	}
+	if q.CPUs > 1 {
+		text += fmt.Sprintf("; it interrupts all other CPUs together for %.0f cycles", r.Others)
+	}
+	text += fmt.Sprintf("; mean of %s of kpsim (seed %d)", cli.Number(q.Runs, "simulated run"), q.Seed)
+	if i := r.interval(); i == "all alike" {
+		text += ", all alike"
+	} else {
+		text += fmt.Sprintf(", drawn 95 %% %s ns", i)
+	}
+	if q.Bad > 0 {
+		text += fmt.Sprintf(", of which %d broke %s", q.Bad, strings.Join(q.Broke, ", "))
+	}
+	return text + "; " + a.pricedBy(of) + "."
+}
+
+// shares are the parts of a patch in percent of its cycles, the largest first. Those below half a percent are left out.
+func (r *priceRow) shares() (list []string) {
+	var parts []overhead.PatchPart
+	for part := range overhead.PatchParts {
+		if r.Parts[part.String()] >= r.Cycles/200 && r.Cycles > 0 {
+			parts = append(parts, part)
+		}
+	}
+	slices.SortStableFunc(parts, func(x, y overhead.PatchPart) int {
+		return cmp.Compare(r.Parts[y.String()], r.Parts[x.String()])
+	})
+	for _, part := range parts {
+		list = append(list, fmt.Sprintf("%s %.0f %%", part.Says(), 100*r.Parts[part.String()]/r.Cycles))
+	}
+	return list
+}
+
+// answers are the events of a CPU that an IPI interrupts, on which the patcher's waiting depends.
+var answers = []cycles.Event{cycles.Trap, cycles.Iret, cycles.SyncCore}
+
+// pricedBy says by whose prices a patch is priced, and which of them are assumed: prices of events of the patcher's
+// CPU, and of those of the CPUs that it interrupts.
+func (a *priced) pricedBy(of *overhead.Patch) string {
+	by := fmt.Sprintf("prices in cycles by %s of %s", costsOf(a.m.by), a.m.ID())
+	if a.c.Profile != "" {
+		by = fmt.Sprintf("prices in cycles by the profile %s of %s", a.c.Profile.Base(), a.m.ID())
+	}
+	var known, assumed []string
+	for _, e := range cycles.All() {
+		if of.Events[e] == 0 && (of.Others == 0 || !slices.Contains(answers, e)) {
+			continue
+		}
+		price := fmt.Sprintf("%s %s", e, overhead.CyclesOf(a.m.Costs[e]))
+		switch from := a.source(e); {
+		case overhead.AssumedSource(from):
+			assumed = append(assumed, price)
+		case a.m.own() != nil && from != overhead.GivenInProfile:
+			known = append(known, fmt.Sprintf("%s (%s)", price, from))
+		default:
+			known = append(known, price)
+		}
+	}
+	if known != nil {
+		by += ": " + strings.Join(known, ", ")
+	}
+	if assumed != nil {
+		by += "; assumed: " + strings.Join(assumed, ", ")
+	}
+	return by
+}
