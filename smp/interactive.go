@@ -150,6 +150,12 @@ func (in Inspector) OldestAt(cpu int, a arch.Addr, b []byte) int {
 	return n
 }
 
+// SeenAt lists what a fetch by the CPU might see in place of b, which is in memory at a: the newest first, without
+// repetitions. It tries at most limit combinations of versions; all is false if there are more.
+func (in Inspector) SeenAt(cpu int, a arch.Addr, b []byte, limit int) (list [][]byte, all bool) {
+	return in.m.text.model.Seen(cpu, uint64(a), b, limit)
+}
+
 // Moves recomputes what can move. The Moves of a Step question, which are kept up to date
 // incrementally, must equal it.
 func (in Inspector) Moves() (moves sim.Moves) {

@@ -27,6 +27,27 @@ func (s *Source) Chain(to, sp arch.Addr, load func(arch.Addr) (uint64, bool),
 	return list
 }
 
+// Callers is Chain for a function that is at the instruction at ip: link is the register that holds return addresses, 0
+// if the processor has none. A function that hasn't saved it yet, or calls nothing, returns to link.
+func (s *Source) Callers(ip, link, sp arch.Addr, load func(arch.Addr) (uint64, bool),
+	until func(v uint64) bool) []arch.Addr {
+	in := s.function(uint64(ip))
+	if link != 0 && s.afterCall(uint64(link)) && s.leads(uint64(link), in) {
+		return s.Chain(link, sp, load, until)
+	}
+	at, v, ok := s.caller(sp, in, load, until)
+	if !ok {
+		return nil
+	}
+	return s.Chain(arch.Addr(v), at+s.word(), load, until)
+}
+
+// leads reports whether the call before a return address is one of a function, or of one that jumps to it.
+func (s *Source) leads(ret uint64, function string) bool {
+	to, direct := s.called(ret)
+	return direct && (s.function(to) == function || s.jumps(to, function))
+}
+
 func (s *Source) word() arch.Addr { return arch.Addr(s.k.Arch().Word) }
 
 // caller finds the return address of a function's caller, searching the stack from sp.
@@ -42,11 +63,10 @@ func (s *Source) caller(sp arch.Addr, callee string, load func(arch.Addr) (uint6
 		if !s.afterCall(got) {
 			continue
 		}
-		to, direct := s.called(got)
-		if direct && (s.function(to) == callee || s.jumps(to, callee)) {
+		if s.leads(got, callee) {
 			return sp + s.word()*w, got, true
 		}
-		if !direct && !ended && !ok { // possibly called by its address
+		if _, direct := s.called(got); !direct && !ended && !ok { // possibly called by its address
 			at, v, ok = sp+s.word()*w, got, true
 		}
 	}

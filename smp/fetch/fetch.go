@@ -1,6 +1,11 @@
 package fetch
 
-import "kpsim/sim"
+import (
+	"bytes"
+	"slices"
+
+	"kpsim/sim"
+)
 
 // Env is what a fetch needs of the machine.
 type Env interface {
@@ -95,6 +100,39 @@ func (t *Text) Oldest(cpu int, addr uint64, b []byte) {
 		floor := max(t.serialised[cpu], own)
 		c.copy(b[i:i+1], first, c.alternative(mask, floor, c.alternatives(mask, floor)-1))
 	}
+}
+
+// Seen lists what a fetch of cpu may see in place of b, the newest bytes at addr: each choice of each unit, the newest
+// first, without repetitions. It tries at most limit combinations; all is false if there are more. It changes nothing.
+func (t *Text) Seen(cpu int, addr uint64, b []byte, limit int) (list [][]byte, all bool) {
+	now := slices.Clone(b)
+	var from func(at int) bool
+	from = func(at int) bool {
+		if at >= len(now) {
+			if limit--; limit >= 0 && !slices.ContainsFunc(list, func(o []byte) bool { return bytes.Equal(o, now) }) {
+				list = append(list, slices.Clone(now))
+			}
+			return limit >= 0
+		}
+		first := int((addr + uint64(at)) % chunkBytes)
+		mask, width := t.unitAt(first), t.unit-first%t.unit
+		c := t.find((addr + uint64(at)) / chunkBytes)
+		if c == nil || !t.MayBeStale(cpu) {
+			return from(at + width)
+		}
+		unit := now[at:min(at+width, len(now))]
+		floor := max(t.serialised[cpu], c.fetched[cpu*t.floors+first/t.unit])
+		for pick := range c.alternatives(mask, floor) {
+			copy(unit, b[at:])
+			if c.copy(unit, first, c.alternative(mask, floor, pick)); !from(at + width) {
+				return false
+			}
+		}
+		copy(unit, b[at:])
+		return true
+	}
+	all = from(0)
+	return list, all
 }
 
 // alternatives returns how many different things can be seen under mask (a

@@ -102,21 +102,26 @@ func (f *follower) stands(cpu int) string {
 // registers and the stack pointer that the routine began with.
 func (f *follower) chain(regs *arch.Regs, sp arch.Addr) []arch.Addr {
 	a := f.m.Arch()
-	load := func(at arch.Addr) (uint64, bool) {
-		var b [8]byte
-		n := f.m.Inspect().BytesAt(at, b[:a.Word])
-		return binary.LittleEndian.Uint64(b[:]), n == a.Word
-	}
-	until := func(v uint64) bool { // called by a routine written in Go
-		page := arch.Addr(v) &^ 0xfffff
-		return page == a.Addr(smp.GateBase) || page == kapi.GatesOf(a)&^0xfffff
-	}
 	to := uint64(regs.R[a.Link])
 	if a.Pushed > 0 {
-		to, _ = load(sp)
+		to, _ = f.load(sp)
 		sp += arch.Addr(a.Pushed)
 	}
-	return f.source.Chain(arch.Addr(to), sp, load, until)
+	return f.source.Chain(arch.Addr(to), sp, f.load, f.until)
+}
+
+// load reads a word of memory.
+func (f *follower) load(at arch.Addr) (uint64, bool) {
+	var b [8]byte
+	word := f.m.Arch().Word
+	n := f.m.Inspect().BytesAt(at, b[:word])
+	return binary.LittleEndian.Uint64(b[:]), n == word
+}
+
+// until reports whether a return address is that of a routine written in Go.
+func (f *follower) until(v uint64) bool {
+	a, page := f.m.Arch(), arch.Addr(v)&^0xfffff
+	return page == a.Addr(smp.GateBase) || page == kapi.GatesOf(a)&^0xfffff
 }
 
 // place returns the line of the innermost call of a chain whose line is known: of a kernel's functions, those that

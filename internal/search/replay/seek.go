@@ -37,7 +37,8 @@ func (s *seeker) seek(anchors []traces.Deviation, anyPlace bool) {
 	if m, ok := a.FirstMiss(); ok {
 		r.Miss, r.Places = &m, a.Places()
 	}
-	if r.Same {
+	// A session that saves a run doesn't know yet what it breaks.
+	if r.Same || s.f.Format == 0 && s.f.Property == traces.NoProperty {
 		return
 	}
 	breaks, other, there, elsewhere := uint64(0), uint64(0), r.Breaks, r.BreaksProperty(s.f)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"kpsim/internal/nearest"
-	"kpsim/internal/scenario"
 	"kpsim/internal/search/session"
 	"kpsim/internal/ui/cli"
 	"kpsim/properties"
@@ -39,7 +38,8 @@ type stop struct {
 
 	at   arch.Addr
 	kind traces.Kind
-	cpu  int // whose event; -1: any CPU's
+	size uint64 // with event: only of an address in so many bytes from at; 0: of any
+	cpu  int    // whose event; -1: any CPU's
 
 	there uint64 // CPUs that stood at the address before the step, as a bit set
 	old   []byte // memory at the address before the step
@@ -134,34 +134,41 @@ func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err 
 	if len(args) == 0 || len(args) > 2 {
 		return nil, "", errUsage
 	}
-	if len(args) == 2 { // EVENT CPU
+	name := unstarred(args[0])
+	if kind, ok := kindNamed(name); ok {
+		s.event, s.kind = true, kind
+		if len(args) == 2 {
+			err = h.s.narrow(s, args[1])
+		}
+		return s, "", err
+	}
+	if s.before && len(args) == 1 && h.s.isPlace(name) { // a store to it
+		s.event, s.kind = true, smpev.TextStore
+		return s, "", h.s.around(s, name)
+	}
+	if len(args) == 2 {
 		if s.cpu, err = h.s.cpu(args[1]); err != nil {
 			return nil, "", err
 		}
 	}
-	name := args[0]
-	symbol, _, _ := strings.Cut(name, "+")
-	_, numberErr := strconv.ParseUint(name, 0, 64)
-	if s.cpu < 0 && (slices.Contains(h.s.functions(), symbol) || numberErr == nil) {
+	if s.cpu < 0 && h.s.isPlace(name) {
 		if s.at, err = h.s.place(name); err != nil {
 			return nil, "", err
 		}
 		s.text = true
-		s.before = false // a place in text stops before it as it is
 		remark, err = h.s.reachable(name, s.at)
 		return s, remark, err
 	}
-	for _, k := range kinds() {
-		if strings.EqualFold(k.String(), name) {
-			s.event, s.kind = true, k
-			return s, "", nil
-		}
+	if at, ok, err := h.s.kernelPlace(name); ok && s.cpu < 0 && !s.before {
+		s.text, s.at = true, at
+		return s, "", err
 	}
 	if p, ok := properties.ByName(name); ok && s.cpu < 0 {
 		s.property = p
 		return s, "", nil
 	}
-	near := nearest.DidYouMean(name, slices.Concat(h.s.functions(), kindNames(), properties.Words()))
+	near := nearest.DidYouMean(name, slices.Concat(h.s.functions(), h.s.kernelFunctions(), kindNames(),
+		properties.Words()))
 	if near == "" {
 		near = propertiesLike(name)
 	}
@@ -170,6 +177,16 @@ func (h *sh) stopAt(command string, args []string) (s *stop, remark string, err 
 	}
 	return nil, "", fmt.Errorf("%s is no function, kind of event or property; %swrite %s %s, %s TextStore or %s T1",
 		name, near, command, h.s.aFunction(), command, command)
+}
+
+// kindNamed returns the kind of event of a name.
+func kindNamed(name string) (kind traces.Kind, ok bool) {
+	for _, k := range kinds() {
+		if strings.EqualFold(k.String(), name) {
+			return k, true
+		}
+	}
+	return 0, false
 }
 
 // propertiesLike lists the properties that share the letter of an unknown ID.
@@ -188,42 +205,6 @@ func propertiesLike(id string) string {
 		return ""
 	}
 	return "there are " + cli.List(ids) + ";"
-}
-
-// reachable returns an error if no CPU can ever execute an instruction at a place. The remark
-// warns where the linked code has no instruction boundary: patched code may have one.
-func (h *machine) reachable(name string, at arch.Addr) (remark string, err error) {
-	function, _, inFunction := strings.Cut(name, "+")
-	for i := range h.Rig.Scenario.Texts {
-		t := &h.Rig.Scenario.Texts[i]
-		switch off := int64(at - t.At); {
-		case off >= 0 && off < int64(len(t.Code)):
-			return h.inside(t, int(off)), nil
-		case inFunction && t.Name == function:
-			return "", fmt.Errorf("%s is beyond %s, which has %d bytes; text %s lists its instructions", name, t.Name,
-				len(t.Code), t.Name)
-		}
-	}
-	if _, _, known := h.Rig.Machine.Names().SymbolAt(at); !known { // slots are allocated during a run
-		f := h.aFunction()
-		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name,
-			f, f)
-	}
-	return "", nil
-}
-
-// inside is the remark on a place inside an instruction of the linked code.
-func (h *machine) inside(t *scenario.Text, off int) string {
-	begin := 0
-	for at := 0; at <= off; {
-		_, n := h.disassemble(t.Code[at:], t.At+arch.Addr(at))
-		begin, at = at, at+n
-	}
-	if begin == off {
-		return ""
-	}
-	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code that is "+
-		"patched", t.Name, off, t.Name, begin)
 }
 
 // title begins the reason for a stop. That of until has no number.
@@ -329,7 +310,7 @@ func (b *breakpoints) look(s *stop) {
 	case s.event:
 		for i := range b.heard.events {
 			e := &b.heard.events[i]
-			if e.Kind != s.kind || s.cpu >= 0 && s.cpu != int(e.CPU) {
+			if !s.about(e) {
 				continue
 			}
 			b.about = int(e.CPU)
@@ -367,7 +348,7 @@ func (b *breakpoints) isSpared() bool {
 // tellUnmet says that a command hasn't come to what it was to stop at, unless it has ended with an error.
 func (h gdb) tellUnmet(s *stop, err error) error {
 	if err == nil && len(h.stops.reasons) == 0 && (h.s.Run == nil || h.s.Run.Property == nil) {
-		h.p.Indented("", s.says+" wasn't met: nothing moves any more"+h.s.stuck())
+		h.p.Indented("", s.says+" wasn't met")
 	}
 	return err
 }

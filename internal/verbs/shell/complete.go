@@ -115,7 +115,7 @@ func (h *machine) probing() []string {
 }
 
 func (h *machine) breakable() []string {
-	return slices.Concat(h.functions(), kindNames(), properties.Words())
+	return slices.Concat(h.functions(), h.kernelFunctions(), kindNames(), properties.Words())
 }
 
 func (h *machine) cpuNumbers() (names []string) {

@@ -103,35 +103,6 @@ func (h *machine) missing(f string) string {
 	return ""
 }
 
-// place reads SYMBOL, SYMBOL+OFFSET or a number.
-func (h *machine) place(s string) (arch.Addr, error) {
-	if n, err := strconv.ParseUint(s, 0, 64); err == nil {
-		return arch.Addr(n), nil
-	}
-	name, off, err := splitPlace(s)
-	if err != nil {
-		return 0, err
-	}
-	at, _, ok := h.Rig.Machine.Names().FindSymbol(name)
-	if !ok {
-		return 0, fmt.Errorf("no symbol is called %s, and it is no number of 64 bits; %s", name,
-			thereAre(h.symbols()))
-	}
-	return at + arch.Addr(off), nil
-}
-
-func splitPlace(s string) (name string, off int, err error) {
-	name, rest, ok := strings.Cut(s, "+")
-	if !ok {
-		return name, 0, nil
-	}
-	n, err := strconv.ParseUint(rest, 0, 31)
-	if err != nil {
-		return "", 0, fmt.Errorf("%s: what is behind the + is no offset; write it %s+0x4", s, name)
-	}
-	return name, int(n), nil
-}
-
 func (h *sh) call(args []string) error {
 	args, cpu, background, err := h.s.placed(args)
 	if err != nil {
@@ -321,6 +292,8 @@ func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 	switch {
 	case len(args) != 1:
 		return errUsage
+	case strings.HasSuffix(args[0], ".kps") || strings.HasSuffix(args[0], ".star"):
+		return fmt.Errorf("%s is a file: insmod loads a module; write open %s", args[0], args[0])
 	case len(names) == 0:
 		return errors.New(noModule)
 	case !slices.Contains(names, args[0]):
@@ -386,6 +359,9 @@ func (h *sh) step(args []string) error {
 		if v, err := strconv.ParseUint(args[k-1], 0, 32); err == nil {
 			n, args = v, args[:k-1]
 		} else if c := strings.TrimPrefix(args[k-1], "-"); c != "" && c[0] >= '0' && c[0] <= '9' {
+			if c != args[k-1] {
+				return fmt.Errorf("step goes on; to go back, write back %s", c)
+			}
 			return fmt.Errorf("%s is no number of steps; write 0 to %d", args[k-1], uint32(math.MaxUint32))
 		}
 	}
@@ -480,8 +456,30 @@ func (h *sh) goOn(args []string) error {
 	}
 	before := h.s.Rig.Machine.Interactive().Steps()
 	err := h.atLimit(h.s.All())
-	if err == nil && h.s.Run == nil && h.s.Rig.Machine.Interactive().Steps() == before {
+	switch {
+	case err != nil || h.s.Run != nil || h.s.Rig.Machine.Interactive().Moving():
+	case h.s.steps() == before:
 		h.p.Indented("", "nobody can move"+h.s.stuck())
+	case !h.replaying && !h.s.Halted:
+		h.ended = h.s.ending()
 	}
 	return err
+}
+
+// ending says why nothing moves any more.
+func (h *machine) ending() string {
+	held, left := h.held(), 0
+	for _, t := range h.Tasks() {
+		if !t.Dead() {
+			left++
+		}
+	}
+	switch {
+	case left == 0:
+		return fmt.Sprintf("the run has ended after step %d: nothing is broken; exit judges its end, too", h.steps())
+	case len(held) < left: // one has begun and waits
+		return fmt.Sprintf("nothing can move after step %d: %s%s", h.steps(), h.Rig.Machine.Inspect().Waiting(),
+			h.stuck())
+	}
+	return fmt.Sprintf("nothing can move after step %d%s", h.steps(), h.stuck())
 }

@@ -2,9 +2,10 @@
 //
 // What it is: a loop over lines. A terminal gets a line editor (edit.go, history.go,
 // complete.go). There is a parser with small filters (parse.go, pipes.go) and a table of commands
-// (words.go). Commands move the machine (do.go, onward.go), stop it (breaks.go, watch.go), take it
+// (words.go). Commands move the machine (do.go, onward.go), stop it (breaks.go, watch.go; places.go), take it
 // back (back.go, reverse.go), read and write the files of kprobes (files.go), show the machine
-// (look.go), do what gdb's of that name do (habits.go), and write the run as a trace (save.go).
+// (look.go), do what gdb's of that name do (habits.go; kernel.go on a kernel's own engine), and write the run
+// as a trace (save.go).
 //
 // The rows of words.go are what help, completion, the errors and the table of docs/shell.md are
 // made from. A word may be shortened as long as no other row's begins so.
@@ -32,5 +33,6 @@
 // no value. Going back into a command of several calls repeats only the call that was running. What
 // save writes is a schedule: calls, probes and writes by hand can't be in it. backtrace finds direct
 // calls of the scenario's functions among the words of a stack, so an old return address may be among
-// them. next and finish take a function that calls itself for one call.
+// them; below a level that isn't the innermost, a kernel's function that has saved no return address yet
+// is left out. next and finish take a function that calls itself for one call.
 package shell

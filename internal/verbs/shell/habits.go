@@ -253,7 +253,7 @@ func (h gdb) backtrace(args []string) error {
 		fmt.Fprintf(h.p.Out, "  #%d  %s\n", n, says)
 		n++
 	}
-	for _, l := range h.s.Rig.Machine.Inspect().Levels(task) {
+	for depth, l := range h.s.Rig.Machine.Inspect().Levels(task) {
 		switch {
 		case !l.Text():
 			says := l.Place
@@ -264,12 +264,9 @@ func (h gdb) backtrace(args []string) error {
 				says += "   (a trap)"
 			}
 			row(says)
-		case l.At == 0:
-			row("text")
 		default:
-			row(h.s.Rig.Machine.Names().Symbol(l.At))
-			for _, a := range h.s.callers(l.SP) {
-				row(h.s.Rig.Machine.Names().Symbol(a))
+			for _, says := range h.frames(&l, cpu, depth) {
+				row(says)
 			}
 		}
 	}

@@ -210,6 +210,7 @@ func (h *sh) text(args []string) error {
 			fmt.Fprintf(h.p.Out, "%s isn't in memory\n", t.Name)
 			return nil
 		}
+		fmt.Fprintf(h.p.Out, "  %-18s %-24s %s\n", "place", "in memory", "instruction (was: as linked)   <- CPUs there")
 		for off := 0; off < len(now); {
 			was, n := h.s.disassemble(t.Code[off:], t.At+arch.Addr(off))
 			end := min(off+n, len(now))
@@ -253,8 +254,38 @@ func (h *sh) stale(at arch.Addr, now []byte) {
 	for cpu := range m.CPUs() {
 		if m.Inspect().OldestAt(cpu, at, old); !bytes.Equal(old, now) {
 			fmt.Fprintf(h.p.Out, "  %-18s % x\n", fmt.Sprintf("  cpu%d may fetch", cpu), old)
+			gdb{h}.between(cpu, at, now, old)
 		}
 	}
+}
+
+// mostBetween is the number of further bytes that a CPU may fetch which text prints; mostMixed limits how many
+// combinations of versions are tried.
+const (
+	mostBetween = 4
+	mostMixed   = 4096
+)
+
+// between prints what else a CPU may fetch than the bytes in memory and the oldest ones: versions between them, and
+// mixtures.
+func (h gdb) between(cpu int, at arch.Addr, now, old []byte) {
+	list, all := h.s.Rig.Machine.Inspect().SeenAt(cpu, at, now, mostMixed)
+	list = slices.DeleteFunc(list, func(b []byte) bool { return bytes.Equal(b, now) || bytes.Equal(b, old) })
+	if len(list) == 0 {
+		return
+	}
+	says := strconv.Itoa(len(list)) + " more"
+	if !all {
+		says = "over " + says
+	}
+	var first []string
+	for _, b := range list[:min(mostBetween, len(list))] {
+		first = append(first, fmt.Sprintf("% x", b))
+	}
+	if len(first) < len(list) || !all {
+		first = append(first, "…")
+	}
+	fmt.Fprintf(h.p.Out, "  %-18s %s\n", "    and "+says, strings.Join(first, ", "))
 }
 
 func (h *sh) examine(args []string) error {

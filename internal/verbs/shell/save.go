@@ -47,7 +47,8 @@ func (h *sh) save(args []string) error {
 	if unbroken(h) && r.Property != nil { // by what comes after the session's place
 		file.Property, file.Place, file.Message = r.Property.ID, r.Place, r.Message
 	}
-	if why := h.differs(r); why != "" {
+	at, why := h.differs(r)
+	if why != "" {
 		return fmt.Errorf("it isn't written: played again, %s; start all tasks at once, with run or start, and "+
 			"step then", why)
 	}
@@ -59,10 +60,17 @@ func (h *sh) save(args []string) error {
 	}
 	if unbroken(h) {
 		printUnbroken(h, path, file)
-		return nil
+	} else {
+		h.p.Indented("", fmt.Sprintf("%s: %s, %s", path, cli.Number(len(file.Schedule), "deviation"), h.s.Verdict()))
+		h.p.Next("", "to explain:", cli.Line(cli.Typed(), "explain", cli.AsFile(path)))
 	}
-	h.p.Indented("", fmt.Sprintf("%s: %s, %s", path, cli.Number(len(file.Schedule), "deviation"), h.s.Verdict()))
-	h.p.Next("", "to explain:", cli.Line(cli.Typed(), "explain", cli.AsFile(path)))
+	if last := len(h.s.Rig.Log.Events) - 1; at >= 0 && at != last {
+		h.p.Indented("", fmt.Sprintf("here is after event %d of this session, and after event %d of the trace", last,
+			at))
+	}
+	if h.c.isTrace() {
+		h.p.Next("", "to compare:", cli.Line(cli.Typed(), "view", cli.AsFile(h.c.What), cli.AsFile(path)))
+	}
 	return nil
 }
 
@@ -88,10 +96,13 @@ func printUnbroken(h *sh, path string, file *traces.File) {
 
 // differs says how a replay differs from the run, "" if it doesn't. What comes before the first step has another order:
 // a session wakes the tasks later. A session of a scenario watches all text, a replay only that which may be stored to:
-// instructions of the rest are events of the session alone.
-func (h *sh) differs(r *replay.Replay) string {
+// instructions of the rest are events of the session alone, and what a call is to return (Expect) is one of the
+// replay's. at is the replay's number of the session's last event, or of the last before it that the replay has, too;
+// -1: there is none.
+func (h *sh) differs(r *replay.Replay) (at int, why string) {
+	at = -1
 	if !r.Same && !unbroken(h) {
-		return r.Why
+		return at, r.Why
 	}
 	was, is := moving(h.s.Rig.Log.Events), moving(r.Rig.Log.Events)
 	next := 0 // of is
@@ -100,7 +111,9 @@ func (h *sh) differs(r *replay.Replay) string {
 		a.Seq = 0
 		if next < len(is) {
 			b := is[next]
+			number := b.Seq
 			if b.Seq = 0; a == b {
+				at = int(number)
 				next++
 				continue
 			}
@@ -109,14 +122,14 @@ func (h *sh) differs(r *replay.Replay) string {
 			continue
 		}
 		if next == len(is) {
-			return fmt.Sprintf("it ends before event %d", seq)
+			return at, fmt.Sprintf("it ends before event %d", seq)
 		}
-		return fmt.Sprintf("event %d is another one", seq)
+		return at, fmt.Sprintf("event %d is another one", seq)
 	}
 	if next < len(is) && h.s.Run != nil { // else the replay goes on to the end
-		return fmt.Sprintf("it has %s more", cli.Number(len(is)-next, "event"))
+		return at, fmt.Sprintf("it has %s more", cli.Number(len(is)-next, "event"))
 	}
-	return ""
+	return at, ""
 }
 
 // moving returns the events from the first switch on.

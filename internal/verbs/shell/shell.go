@@ -22,7 +22,9 @@ import (
 	"kpsim/internal/ui/cli/inputs"
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/verbs/report"
+	"kpsim/linux/source"
 	"kpsim/sched"
+	"kpsim/smp"
 	"kpsim/traces"
 )
 
@@ -78,6 +80,9 @@ type sh struct {
 
 	stops  breakpoints
 	format string // what follows the slash of x/4i, while that command runs
+
+	ended  string         // says that the command has come to where nothing moves any more
+	source *source.Source // the kernel's whose engine runs, read on first use
 }
 
 // A machine is the session's, and answers questions about it.
@@ -130,7 +135,7 @@ func (c *Shell) begin(p *cli.Program) (*sh, error) {
 func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
-	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
+	if c.isTrace() {
 		if c.RunFlags.IsSet() {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, "+
 				"--strategy, --mutant, --as-shipped and --edition out", c.What)
@@ -174,6 +179,11 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 		inputs.TellShipped(p, c.ShippedAs(j.Machine.Edition))
 	}
 	return session, err
+}
+
+// isTrace reports whether the session is of a trace.
+func (c *Shell) isTrace() bool {
+	return inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps")
 }
 
 // usual is the default strategy when a seed is given.
@@ -260,7 +270,7 @@ func (h *sh) line(line string) error {
 	if err != nil || len(c.words) == 0 {
 		return err
 	}
-	h.stops.from, h.stops.undo, h.stops.met = h.s.steps(), false, nil
+	h.stops.from, h.stops.undo, h.stops.met, h.ended = h.s.steps(), false, nil, ""
 	h.interrupt.Store(false)
 	if len(c.filters) > 0 {
 		err = h.through(c)
@@ -271,6 +281,9 @@ func (h *sh) line(line string) error {
 		err = stopped // a call that broke the property isn't finished any more
 	}
 	tellLeft(h)
+	if h.ended != "" && err == nil {
+		h.p.Indented("", h.ended)
+	}
 	h.stops.list = slices.DeleteFunc(h.stops.list, func(s *stop) bool { return s == h.stops.once })
 	h.stops.once = nil
 	if h.s.Run != nil && !h.told {
@@ -338,10 +351,13 @@ func (h *machine) choice(args string) string {
 
 // verdict says how the run ended.
 func (h *sh) verdict() {
-	if h.s.Run.Property != nil {
+	switch {
+	case h.s.Run.Property != nil:
 		h.p.Indented("", h.p.Paint(cli.Red, "VIOLATION")+": "+h.s.Verdict())
-	} else {
-		h.p.Indented("", "the run is over: "+h.s.Verdict())
+	case h.s.Run.Outcome == smp.Passed:
+		h.p.Indented("", fmt.Sprintf("the run has ended after step %d: nothing is broken", h.s.steps()))
+	default:
+		h.p.Indented("", fmt.Sprintf("the run has ended after step %d: %s", h.s.steps(), h.s.Verdict()))
 	}
 }
 

@@ -19,7 +19,7 @@ func (h *sh) watch(args []string) error {
 	if len(args) == 0 {
 		return errUsage
 	}
-	at, err := h.s.place(args[0])
+	at, err := h.s.place(unstarred(args[0]))
 	if err != nil || len(args) > 2 {
 		return gdb{h}.watchCell(strings.Join(args, " "), err)
 	}

@@ -103,7 +103,7 @@ func init() {
 				"between are run through", "next 1", false, habit(gdb.next), (*machine).cpuNumbers},
 		{"finish", nil, "[CPU]", "run on until what a CPU runs returns: a function, a handler, a routine", "finish 1",
 			false, habit(gdb.finish), (*machine).cpuNumbers},
-		{"until", []string{"u", "advance"}, "FUNC[+OFFSET]|ADDRESS|EVENT [CPU]|PROPERTY",
+		{"until", []string{"u", "advance"}, "FUNC[+OFFSET]|ADDRESS|EVENT [CPU|PLACE]|PROPERTY",
 			"run on to there: break, continue, delete", "until victim+4", false, habit(gdb.until),
 			(*machine).breakable},
 		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", "continue", true,
@@ -141,12 +141,15 @@ func init() {
 		{"dmesg", []string{"log"}, "", "print what the kernel has printed", "dmesg | tail -3", false, (*sh).dmesg, nil},
 		{"events", nil, "[N]", "print about N of the events so far, by CPU", "events 20 | grep store", false,
 			(*sh).events, nil},
-		{"break", []string{"b"}, "[FUNC[+OFFSET]|ADDRESS|[before] EVENT [CPU]|PROPERTY]",
-			"stop before an instruction, after an event of a kind or before its step, or before the step that " +
-				"breaks a property; alone: list breakpoints", "break TextStore", false, (*sh).breakAt, (*machine).breakable},
+		{"break", []string{"b"}, "[FUNC[+OFFSET]|ADDRESS|[before] EVENT [CPU|PLACE]|before PLACE|PROPERTY]",
+			"stop before an instruction, after an event of a kind (of a CPU, or about a function or an address) or " +
+				"before its step, before a store to a place, or before the step that breaks a property; alone: list " +
+				"breakpoints. On a kernel's engine FUNC may be one of the kernel's", "break before TextStore victim", false,
+			(*sh).breakAt, (*machine).breakable},
 		{"watch", nil, "ADDRESS|SYMBOL[+OFFSET] [N]|VARIABLE",
-			"stop when one of N bytes is written; without N, of 8 bytes of data or 5 of text. A store to data that " +
-				"changes nothing doesn't stop. Or stop when a variable of the kernel is stored to: watch optimizing list",
+			"stop when one of N bytes is written, and print them before and after; without N, of 8 bytes of data or 5 " +
+				"of text. A store to data that changes nothing doesn't stop. Or stop when a variable of the kernel is " +
+				"stored to: watch optimizing list",
 			"watch victim", false, (*sh).watch, (*machine).symbols},
 		{"delete", []string{"d"}, "N…|all", "delete breakpoints and watchpoints", "delete all", false,
 			(*sh).deleteStops, fixed("all")},
@@ -242,8 +245,9 @@ func (h *sh) help(args []string) error {
 		}
 	}
 	if len(args) > 0 && !found {
-		_, _, err := wordOf(args[0])
-		return err
+		if _, _, err := wordOf(args[0]); err != nil {
+			return fmt.Errorf("%w, help step explains one", err)
+		}
 	}
 	return nil
 }
