@@ -34,5 +34,14 @@ func TestSeen(t *testing.T) {
 		text.Serialise(1)
 		list, _ = text.Seen(1, 0x1000, c, 8)
 		require.Equal(t, [][]byte{c}, list, "%v: it has serialised", model)
+
+		d := []byte{0xe9, 0x1b, 0x01}
+		text.Store(0x1000, c[:1], d[:1])
+		want = [][]byte{d, c}
+		if model == fetch.Coherent {
+			want = [][]byte{d}
+		}
+		list, _ = text.Seen(1, 0x1000, d, 8)
+		require.Equal(t, want, list, "%v: it has serialised between", model)
 	}
 }

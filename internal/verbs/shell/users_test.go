@@ -32,6 +32,7 @@ func TestEnded(t *testing.T) {
 	require.Equal(t, 1, strings.Count(said, "the run has ended"))
 	require.NotContains(t, do(t, h, out, "where", "run", "back 3"), "the run has ended")
 	require.Equal(t, fmt.Sprintf(ended, h.s.steps()+3), last(do(t, h, out, "continue")))
+	require.NotContains(t, do(t, h, out, "call victim 3 5", "back 2"), "has ended", "the run is only repeated")
 	require.NotContains(t, do(t, h, out, "goto 60", "break victim", "continue"), "has ended")
 
 	h, out = begun(t, "safe-full", 0)
