@@ -2,12 +2,14 @@ package proctest
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -64,9 +66,31 @@ func compiled(m *testing.M) int {
 // Program is the path of kpsim.
 func Program() string { return filepath.Join(folder, "kpsim") }
 
+// seen looks at each file of the module, once, so that go test has them among what the tests depend on: it doesn't know
+// that they run a program which they compile, and gave results of an older one again.
+var seen = sync.OnceFunc(func() {
+	root := ".."
+	for i := 0; i < 5; i++ {
+		if _, err := os.Stat(filepath.Join(root, "go.work")); err == nil {
+			break
+		}
+		root = filepath.Join(root, "..")
+	}
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2:
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			_, _ = os.Stat(path)
+		}
+		return nil
+	})
+})
+
 // Setup has a script find kpsim by its name. What one script has had kpsim keep of a kernel
 // the others find; it is gone when the tests are.
 func Setup(e *testscript.Env) {
+	seen()
 	e.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
 	e.Setenv("PATH", filepath.Join(folder, "typed")+string(filepath.ListSeparator)+e.Getenv("PATH"))
 	var names []string
