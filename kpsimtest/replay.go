@@ -63,8 +63,9 @@ func Monitor[S Scenario](t TB, scenario S, m traces.Sink, kinds []traces.Kind, o
 	in, c := begin(t, scenario, options)
 	listen := func(r *rig.Rig) { r.Log.Subscribe(m, kinds...) }
 	draw(t, in, c, listen, func(r *rig.Rig, i uint64, _ *rig.Run, _ *sched.Recorder) bool {
+		t.Helper()
 		if r.Log.Found != nil {
-			t.Errorf("%s: in schedule %d of seed %d: %s", in.Name, i+1, c.seed, r.Log.Found.Message)
+			t.Errorf("%s: in schedule %d of seed %d: %s", in.Name, i+1, c.seed, r.Readable(r.Log.Found.Message))
 		}
 		return r.Log.Found == nil
 	})

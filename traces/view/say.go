@@ -83,7 +83,7 @@ func (t *teller) image(e *traces.Event) string {
 	s := fmt.Sprintf("about to write at %s: % x", t.text.place(e.A), unpack(e))
 	switch {
 	case t.in.bare(e):
-		return s + "  " + t.in.breakpoint()
+		return s + "  " + t.text.disassemble(unpack(e), e.A) // of whichever number
 	case t.in.Arch.IsBreakpoint(e.B):
 		return s + "  " + t.in.breakpoint() + ", and what was linked behind it"
 	}
