@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/ui/cli/inputs/kernels"
 	"kpsim/internal/ui/verdict"
 	"kpsim/sched"
+	"kpsim/sim"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -327,6 +328,10 @@ func missed(file *traces.File, r *replay.Replay) string {
 	}
 	if m.Kind == sched.NoAlternative {
 		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
+	}
+	if len(m.Near) == 0 && f.Kind != sim.Step {
+		return fmt.Sprintf("in %s the run has no choice of a %v: its model leaves none, or it never comes there",
+			f.Name, f.Kind)
 	}
 	if len(m.Near) == 0 {
 		return fmt.Sprintf("the run never reaches %s", f.Name)

@@ -99,7 +99,7 @@ func (a *priced) figure() *page.Figure {
 	}
 	f := &page.Figure{Caption: "Nanoseconds of a patch, and of a call before, during and after the patches, by the " +
 		"number of CPUs. A bar is drawn 95 %: Student's interval over runs; an error of the prices isn't in it. The " +
-		"numbers are in " + page.NextTable + "."}
+		"tables below have the numbers."}
 	for _, kind := range []struct{ row, title string }{{"patch", "a patch"}, {"call", "a call"}} {
 		rows := a.of(kind.row)
 		if len(rows) == 0 {
@@ -129,7 +129,7 @@ func (a *priced) figure() *page.Figure {
 		drawing.Y.Min = min(drawing.Y.Min, 0) // what differs by a fifth doesn't look like a leap
 		plot.DoublingAxis(&drawing.X, a.patches[len(a.patches)-1].CPUs)
 		f.Plots = append(f.Plots, page.Plot{Title: kind.title, Says: kind.title + " in ns, by the number of CPUs; " +
-			page.NextTable + " has the numbers.", Plot: drawing})
+			"the tables below have the numbers.", Plot: drawing})
 	}
 	return f
 }
