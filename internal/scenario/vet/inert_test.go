@@ -35,7 +35,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestModified: on arm64 a write by hand is told what isn't judged, unless the scenario has it, or stops the CPUs.
+// TestModified: a write by hand on arm64 gets a warning about caches unless the scenario flushes them, and one about
+// the instruction unless the manual lists it or the CPUs are stopped.
 func TestModified(t *testing.T) {
 	for op, want := range map[string]string{
 		`write(f, "14000001")`:                          "dc cvau",

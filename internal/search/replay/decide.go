@@ -130,7 +130,7 @@ func (r *Replay) differences(is, right *rig.Left) (list []view.Difference, first
 	return list, first
 }
 
-// A watcher is told of a run's instructions and events.
+// A watcher receives the instructions and the events of a run.
 type watcher interface {
 	smp.Tracer
 	traces.Sink

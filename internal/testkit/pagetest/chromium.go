@@ -40,12 +40,7 @@ type Opened struct {
 // Chromium the test is skipped.
 func Open(t testing.TB, file string, width, height int) *Opened {
 	t.Helper()
-	path, err := Chromium()
-	if err != nil {
-		t.Skip(err)
-	}
-	file, err = filepath.Abs(file)
-	require.NoError(t, err)
+	path, file := located(t, file)
 	shot := filepath.Join(t.TempDir(), "page.png")
 	dom, console := browse(t, path, file, "--dump-dom", fmt.Sprintf("--window-size=%d,%d", width, height),
 		"--screenshot="+shot)
@@ -64,12 +59,7 @@ var sheet = regexp.MustCompile(`/Type /Page\b[^s]`)
 // Chromium the test is skipped.
 func Sheets(t testing.TB, file string) int {
 	t.Helper()
-	path, err := Chromium()
-	if err != nil {
-		t.Skip(err)
-	}
-	file, err = filepath.Abs(file)
-	require.NoError(t, err)
+	path, file := located(t, file)
 	printed := filepath.Join(t.TempDir(), "page.pdf")
 	browse(t, path, file, "--print-to-pdf="+printed, "--no-pdf-header-footer")
 	b, err := os.ReadFile(printed)
@@ -77,6 +67,18 @@ func Sheets(t testing.TB, file string) int {
 	n := len(sheet.FindAll(b, -1))
 	require.Positive(t, n, "there is no sheet in the PDF")
 	return n
+}
+
+// located returns where the browser and a page are. Without a Chromium the test is skipped.
+func located(t testing.TB, file string) (browser, page string) {
+	t.Helper()
+	browser, err := Chromium()
+	if err != nil {
+		t.Skip(err)
+	}
+	page, err = filepath.Abs(file)
+	require.NoError(t, err)
+	return browser, page
 }
 
 // Chromium returns where the browser is. The error says that there is none.

@@ -45,10 +45,10 @@ func TestShell(t *testing.T) {
 // TestGoRun: a program of go run is known wherever Go's cache is.
 func TestGoRun(t *testing.T) {
 	for exe, want := range map[string]bool{
-		"/tmp/go-build123/b001/exe/kpsim":                        true,
-		"/tmp/gc0/b7/b7" + strings.Repeat("0a", 31) + "-d/kpsim": true,
-		"/home/me/bin/kpsim":                                     false,
-		"/home/b7/b7-d/kpsim":                                    false,
+		"/tmp/go-build123/b001/exe/kpsim":                            true,
+		"/home/me/.go/b7/b7" + strings.Repeat("0a", 31) + "-d/kpsim": true,
+		"/home/me/bin/kpsim":                                         false,
+		"/home/b7/b7-d/kpsim":                                        false,
 	} {
 		if goRun(exe) != want {
 			t.Errorf("%s: %v, want %v", exe, !want, want)

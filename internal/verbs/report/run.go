@@ -165,7 +165,11 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 		if err != nil {
 			return 0, j.FileFirst(err)
 		}
-		return cli.OK, printFunctions(p, ran, c.JSON)
+		status := cli.OK
+		if run.Property != nil {
+			status = cli.Against
+		}
+		return status, printFunctions(p, ran, c.JSON)
 	}
 	run, tally := rig.Once(s)
 	if run.Err != nil {

@@ -38,7 +38,7 @@ type stop struct {
 
 	at   arch.Addr
 	kind traces.Kind
-	size uint64 // with event: only of an address in so many bytes from at; 0: of any
+	size uint64 // with event: only those whose address lies in the size bytes from at; 0: all of them
 	cpu  int    // whose event; -1: any CPU's
 
 	there uint64 // CPUs that stood at the address before the step, as a bit set
